@@ -57,4 +57,3 @@ def default_pairs() -> Path:
 
 def _has_images(root: Path) -> bool:
     return all((root / folder).is_dir() and any((root / folder).iterdir()) for folder in ("low", "high"))
-
