@@ -99,7 +99,9 @@ def _problems_of_cell(cell) -> list[str]:
             found.append(f"raised {output.ename}: {output.evalue}")
         elif output.output_type == "stream":
             printed[output.name] += output.text
-    if "Traceback (most recent call last)" in printed["stderr"]:
+    # A worker process of a trap prints its own traceback beside the error that the trap demands.
+    sprung = "trap" in _tags(cell) and "Failed as predicted." in printed["stdout"]
+    if "Traceback (most recent call last)" in printed["stderr"] and not sprung:
         found.append("printed a traceback to stderr: " + printed["stderr"].strip().splitlines()[-1])
     if "figure" in _tags(cell):
         found += _problems_of_figure(cell)

@@ -59,6 +59,7 @@ def executed(*cells):
 
 LINE = shows(axes(lambda axes: axes.plot([1, 3, 2])))
 LOUD = new_output("stream", name="stderr", text="Traceback (most recent call last):\n  ...\nOSError: gone\n")
+SPRUNG = new_output("stream", name="stdout", text="Failed as predicted.\nRuntimeError: workers\n")
 WARNING = new_output("stream", name="stderr", text="UserWarning: slow\n")
 ALTERED = ran("epochs = 9")
 ALTERED.metadata["nbmake"] = {"mock": {"epochs": 1}}
@@ -73,6 +74,7 @@ GREY = np.linspace(0, 255, 200 * 300, dtype=np.uint8).reshape(200, 300, 1).repea
         [shows(png(GREY))],
         [shows(svg(4), "image/svg+xml")],
         [LINE, ran("warn()", WARNING)],
+        [LINE, ran("trap()", LOUD, SPRUNG, tags=["trap"])],
         [
             LINE,
             ran(
@@ -80,7 +82,7 @@ GREY = np.linspace(0, 255, 200 * 300, dtype=np.uint8).reshape(200, 300, 1).repea
             ),
         ],
     ],
-    ids=["line", "bars", "grey photograph", "svg", "warning", "time"],
+    ids=["line", "bars", "grey photograph", "svg", "warning", "trap", "time"],
 )
 def test_what_shows_its_figures_has_no_problems(cells):
     assert problems(executed(*cells)) == []
@@ -106,6 +108,8 @@ def test_what_shows_its_figures_has_no_problems(cells):
         (ran("work()", tags=["time"]), "does not start with %%time"),
         (ran("%%time\nwork()", tags=["time"]), "reported no wall time"),
         (ran("explode()", LOUD), "printed a traceback to stderr: OSError: gone"),
+        (ran("trap()", LOUD, tags=["trap"]), "printed a traceback to stderr: OSError: gone"),
+        (ran("explode()", LOUD, SPRUNG), "printed a traceback to stderr: OSError: gone"),
         (
             ran("1 / 0", new_output("error", ename="ZeroDivisionError", evalue="zero")),
             "raised ZeroDivisionError",

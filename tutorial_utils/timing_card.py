@@ -21,7 +21,7 @@ SCHEMA = 1
 PUBLISHED_HEADING = "published elsewhere, on other hardware: context, never a ratio"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TimingCard:
     """Results that may be compared, and the circumstances they share; shown by a notebook as a table.
 
@@ -156,6 +156,8 @@ class TimingCard:
 
     def __str__(self) -> str:
         return to_text(self.blocks())
+
+    __repr__ = __str__  # what a terminal shows for the value of a line
 
     def _repr_html_(self) -> str:
         return to_html(self.blocks())
