@@ -66,7 +66,7 @@ lint: $(STAMP) ## Check code and notebooks: ruff, its format, no stored outputs
 	$(RUN) nbstripout --verify --keep-id $(LESSONS)
 
 COMPILE = $(UV) pip compile --quiet --upgrade pyproject.toml --universal --python-version 3.11 \
-    --extra lab --extra video --extra peers --extra test --no-emit-index-url --no-emit-find-links \
+    --extra lab --extra video --extra peers --extra test \
     --custom-compile-command "make constraints"
 
 constraints: ## Renew both constraints files: the newest versions that go together

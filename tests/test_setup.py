@@ -46,7 +46,7 @@ def pinned(name: str, python: str) -> dict[str, str]:
 def test_constraints_are_exact_versions_without_addresses(name):
     text = (ROOT / name).read_text()
     assert "://" not in text
-    assert not re.search(r"^\s*-", text, re.MULTILINE), "options such as --index-url do not belong here"
+    assert not re.search(r"^\s*-", text, re.MULTILINE), "an installer's options do not belong here"
     for pin in pins(name):
         assert re.fullmatch(r"==[\w.+!]+", str(pin.specifier)), pin
         assert pin.url is None
